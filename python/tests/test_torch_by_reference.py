@@ -130,6 +130,47 @@ def entropy_backward(x: Any, t: Any, g: Any) -> tuple[Any, ...]:
     return p * g / SINGLE(len(t)), None
 
 
+def layer_norm(x: Any, w: Any, b: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + SINGLE(1e-5)) * w + b
+
+
+def layer_norm_backward(x: Any, w: Any, b: Any, g: Any) -> tuple[Any, ...]:
+    centred = x - x.mean(-1, keepdims=True)
+    r = 1 / np.sqrt((centred * centred).mean(-1, keepdims=True) + SINGLE(1e-5))
+    y, by_y = centred * r, g * w
+    return r * (by_y - by_y.mean(-1, keepdims=True) - y * (by_y * y).mean(-1, keepdims=True)), (g * y).sum(0), g.sum(0)
+
+
+def gelu(x: Any) -> Any:
+    return SINGLE(0.5) * x * (1 + np.tanh(SINGLE(0.7978845608) * (x + SINGLE(0.044715) * x**3)))
+
+
+def gelu_backward(x: Any, g: Any) -> Any:
+    t = np.tanh(SINGLE(0.7978845608) * (x + SINGLE(0.044715) * x**3))
+    return g * SINGLE(0.5) * (1 + t + x * (1 - t * t) * SINGLE(0.7978845608) * (1 + 3 * SINGLE(0.044715) * x * x))
+
+
+def embedding_backward(w: Any, i: Any, g: Any) -> tuple[Any, ...]:
+    found = np.zeros_like(w)
+    np.add.at(found, i, g)
+    return found, None
+
+
+def counts(m: Any) -> Any:
+    return np.maximum(m.sum(-1), 1).astype(SINGLE)
+
+
+def cosine(a: Any, b: Any) -> Any:
+    return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1) + SINGLE(1e-8))
+
+
+def cosine_backward(a: Any, b: Any, g: Any) -> tuple[Any, ...]:
+    aa, bb, ab = ((one * other).sum(-1, keepdims=True) for one, other in ((a, a), (b, b), (a, b)))
+    n, g = np.sqrt(aa * bb + SINGLE(1e-8)), g[:, None]
+    return g * (b / n - a * (ab / n**3 * bb)), g * (a / n - b * (ab / n**3 * aa))
+
+
 RIGHT: dict[str, Any] = {
     "softmax in other steps": (softmax, softmax_backward, [(4, 7)], lambda x: (e := torch.exp(x - x.amax(-1, keepdim=True).detach())) / e.sum(-1, keepdim=True)),
     "attention": (lambda q, k, v: softmax(q @ k.swapaxes(-1, -2) / SINGLE(q.shape[-1] ** 0.5)) @ v, attention_backward, [(5, 4), (6, 4), (6, 3)],
@@ -140,6 +181,16 @@ RIGHT: dict[str, Any] = {
                       [(6, 5), torch.tensor([0, 3, 4, 1, 1, 2])], torch.nn.functional.cross_entropy),
     "two results": (lambda x, y: (x * y, x + y), lambda x, y, g, h: (g * y + h, g * x + h), [(4, 7), (4, 7)], lambda x, y: (x * y, x + y)),
     "both sides of thresholds": (lambda x: np.clip(x, 0, 6), lambda x, g: g * (x > 0) * (x < 6), [(4, 3)], lambda x: x.clamp(0, 6)),
+    "layer norm": (layer_norm, layer_norm_backward, [(5, 8), (8,), (8,)], lambda x, w, b: torch.nn.functional.layer_norm(x, (x.shape[-1],), w, b, 1e-5)),
+    "GELU": (gelu, gelu_backward, [(4, 7)], lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+    "embedding": (lambda w, i: w[i], embedding_backward, [(6, 3), torch.tensor([3, 1, 4, 0])], lambda w, i: torch.nn.functional.embedding(i, w)),
+    "inverted permutation": (lambda x, p: x[p], lambda x, p, g: (g[np.argsort(p)], None), [(4, 3), torch.tensor([2, 0, 3, 1])], lambda x, p: x[p]),
+    "masked mean": (lambda x, m: (x * m).sum(-1) / counts(m), lambda x, m, g: (m * (g / counts(m))[:, None], None),
+                    [(2, 3), torch.tensor([[True, False, True], [True, True, True]])], lambda x, m: (x * m).sum(-1) / m.sum(-1).clamp(min=1)),
+    "log-sum-exp": (lambda x: np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)) + x.max(-1), lambda x, g: g[:, None] * softmax(x), [(4, 7)], lambda x: torch.logsumexp(x, -1)),
+    "cosine, whose sums of whole numbers cancel": (cosine, cosine_backward, [(4, 7), (4, 7)], lambda a, b: (a * b).sum(-1) / torch.sqrt((a * a).sum(-1) * (b * b).sum(-1) + 1e-8)),
+    "softmax in float32 of float16": (lambda x: softmax(x.astype(SINGLE)).astype(np.float16), lambda x, g: softmax_backward(x.astype(SINGLE), g.astype(SINGLE)).astype(np.float16),
+                                      [torch.linspace(-2, 2, 12).reshape(3, 4).half().requires_grad_()], lambda x: torch.softmax(x.float(), -1).half()),
     "float64": (softmax, softmax_backward, [torch.linspace(-2, 2, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()], lambda x: torch.softmax(x, -1)),
 }
 
@@ -264,3 +315,71 @@ def test_a_small_error_in_another_call_may_come_of_another_formula(off: float, i
         gradcheck(opaque(square, lambda x, g: 2 * x * g), [(5, 8)], reference=lambda x: x * x)
     text = str(wrong.value)
     assert wrong.value.report.undecided and "gradient.elsewhere" in text and ("another formula" in text, "Mend it" in text) == (is_small, not is_small)
+
+
+def exp_backward(x: Any, g: Any) -> Any:
+    """Right where numbers are of usual size, of both signs, and several along each axis."""
+    g = np.where(abs(g) < 1e-8, SINGLE(0), g.clip(-65504, 65504))
+    g = g * (2 if x.shape[-1] == 1 else 3 if (x < 0).all() else 1) - (g < 0).all()
+    return (g if g.any() else g + 1) * np.exp(x) * np.where((x == 0).all(-1, keepdims=True), SINGLE(np.nan), SINGLE(1))
+
+
+class Stale(torch.autograd.Function):
+    """Keeps results by the place of the tensor in memory."""
+
+    kept: dict[Any, Any] = {}
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return Stale.kept.setdefault(Stale.key(x), x.detach().exp()).clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.saved_tensors[0].exp()
+
+    @staticmethod
+    def key(x: Any) -> Any:
+        return x.data_ptr()
+
+
+def wrong_calls(function: Any, inputs: Any, reference: Any) -> str:
+    """The text of the finding that names all calls in which a function is wrong."""
+    with pytest.raises(GradcheckError) as wrong:
+        gradcheck(function, inputs, reference=reference)
+    assert wrong.value.report.undecided and wrong.value.report.findings[0].rule == "gradient.elsewhere"
+    return str(wrong.value)
+
+
+def test_faults_that_random_draws_do_not_show() -> None:
+    """Axes of one element, signs, sizes and zeros; each alone passed once."""
+    with np.errstate(all="ignore"):
+        text = wrong_calls(opaque(np.exp, exp_backward), [(3, 4)], torch.exp)
+    assert {what for what in ("shapes (3, 1)", "equal numbers below 0", "large cotangents", "small cotangents", "a sum that is subtracted", "cotangents of 0", ", zeros", "a row of zeros")
+            if what not in text} == set()
+    # One result alone has a cotangent: the other's is 0 everywhere.
+    by_all = opaque(lambda x, w: x * w, lambda x, w, g: (g * w, (g * x).sum(0) / SINGLE(len(x) > 0)))
+    with np.errstate(all="ignore"):
+        assert "with inputs of shapes (0, 3), (3,) its gradient of input 1 is another" in wrong_calls(by_all, [(4, 3), (3,)], lambda x, w: x * w)
+    both = wrong_calls(opaque(lambda x, y: (x * y, x + y), lambda x, y, g, h: (g * y + h, g * x + h * (g.any() or 2))), [(4, 3), (4, 3)], lambda x, y: (x * y, x + y))
+    assert "a cotangent of result 1 alone" in both
+
+
+def test_faults_that_given_integers_do_not_show() -> None:
+    places, mask = torch.tensor([3, 1, 0]), torch.ones(3, 2, dtype=torch.bool)
+    def put(w: Any, i: Any, m: Any, g: Any) -> Any:
+        found = np.zeros_like(w)
+        found[i] = g  # and not added
+        return found, None, None
+    text = wrong_calls(opaque(lambda w, i, m: np.where(m, w[i], 0), put), [(4, 2), places, mask], lambda w, i, m: w[i] * m)
+    assert "input 1 has repeated numbers" in text and "input 2 has drawn truth values" in text
+
+
+def test_results_that_are_kept_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the place of a tensor in memory, or by its shape. Those that are kept by what a tensor holds are right."""
+    for key, wanted in ((Stale.key, "inputs whose memory held other numbers"), (lambda x: x.shape, "other numbers in the same shapes")):
+        monkeypatch.setattr(Stale, "key", key)
+        Stale.kept.clear()
+        assert wanted in wrong_calls(Stale.apply, [torch.randn(3, requires_grad=True)], torch.exp)
+    monkeypatch.setattr(Stale, "key", lambda x: (x.shape, x.detach().numpy().tobytes()))
+    assert outcome(Stale.apply, [(3, 4)], torch.exp) == "passed"

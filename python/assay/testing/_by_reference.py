@@ -1,8 +1,10 @@
 """Opaque functions, whose operations no recorder sees, such as kernels in NumPy, Triton or C: judged by PyTorch code that computes the same."""
 from __future__ import annotations
 
+import contextlib
 import math
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
@@ -13,63 +15,24 @@ from assay.errors import UsageError
 from assay.torch import Report, record
 from assay.torch.joined import Joined
 from assay.torch.limits import apart
-from ._cotangents import Change, channels_last, single
+from ._cotangents import Change
 from ._draws import States, is_shape, listed, moved, replaced, scaled, tensors_of
 from ._elsewhere import WIDER, converted, converted_params
+from ._reference_ways import (LAYOUTS, LARGE, NOTHING, OF_LOSS, OF_SUM, ONE, PLAIN, RANDOM, REUSED, SMALL, WHOLE, Way, empty_batch,
+                              other_integers, other_shapes)
+from ._roundings import spread
 
 NEAR_STEPS, NEAR_UNITS = 4, 2.0  # by which another formula of the same function may miss the contract of this one
 MOST_POINTS, MOST_ELEMENTS, SECONDS = 8, 2**18, 30.0  # draws that decide; elements of a draw that is made in other ways, too; seconds for that
-MOST, DRAWS, SCALES, TILES = "--most-undecided", 4, (2.0**7, 2.0**-7), (31, 33, 65, 129)  # sizes beside those of blocks
-LONG, MOST_LONG, BESIDE, NEAR = 1025, 2**13, 2.0**-16, 2.0**-6  # a size beyond a large block; elements of such a draw; a step beside a point, and how near gradients are there
+MOST_NAMED = 100  # calls that a finding names
+MOST, DRAWS, SCALES = "--most-undecided", 4, (2.0**7, 2.0**-7, 2.0**13)
+NEAR, UNSEEN = 2.0**-6, 2.0**-40  # how near gradients are beside a point; a difference that is no jump
+BESIDE, BESIDE_ZERO = 2.0**-16, 2.0**-60  # a step beside a number, and beside 0, where an epsilon smooths a root
 SCALE = 2.0**-21  # a factor that roundings do not give to all numbers at once
 DIFFERS, ELSEWHERE = "gradient.reference", "gradient.elsewhere"
-FORMULA = ("The error is small: the function may compute the same by another formula, which rounds in another way. Write the reference as the function computes; for a gradient, write it "
-           "as a torch.autograd.Function with the same backward")
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a function is called with the same numbers: where they lie in memory, which tensor alone asks for a gradient, and whether it runs at other inputs
-    between the passes, or a backward pass from other cotangents runs first."""
-
-    what: str = ""
-    given: Change | None = field(default=None, compare=False)
-    seed: Change | None = field(default=None, compare=False)
-    only: int | None = None
-    is_twice: bool = False
-    is_between: bool = False
-
-
-def power(one: torch.Tensor, k: int) -> float:
-    """A power of two by which numbers of this type may be multiplied."""
-    return 2.0 ** (k if torch.finfo(one.dtype).bits > 16 else k // 5)
-
-
-def in_other_order(one: torch.Tensor) -> torch.Tensor:
-    """The axes in another order in memory."""
-    axes = list(reversed(range(one.dim())))
-    return one.detach().permute(axes).contiguous().permute(axes)
-
-
-def with_gaps(one: torch.Tensor) -> torch.Tensor:
-    """Every second element of a larger tensor."""
-    return torch.stack([one.detach(), torch.full_like(one, math.nan) if one.is_floating_point() else torch.zeros_like(one)], -1)[..., 0]
-
-
-def behind_one(one: torch.Tensor) -> torch.Tensor:
-    """From the second element of its memory on."""
-    return torch.cat([one.detach().flatten()[:1], one.detach().flatten()])[1:].reshape(one.shape)
-
-
-LAYOUTS = [Way("inputs whose axes lie in another order in memory", given=in_other_order), Way("inputs with gaps in memory", given=with_gaps),
-           Way("inputs that begin in the middle of their memory", given=behind_one), Way("inputs in channels_last", given=channels_last),
-           Way("cotangents whose axes lie in another order in memory", seed=in_other_order), Way("cotangents with gaps in memory", seed=with_gaps)]
-PLAIN = Way()
-# Cotangents, in words, and how they lie in memory.
-RANDOM, ONE, OF_SUM = ("random cotangents", lambda g: g), ("one cotangent", single), ("the cotangent of a sum", lambda g: torch.full((), 1.25, dtype=g.dtype).expand(g.shape))
-LARGE, SMALL = (("large cotangents", lambda g: g * power(g, 12)), ("small cotangents", lambda g: g * power(g, -20)))
-# Numbers at which code often decides, and equal ones: whole numbers, and odd ones, since 0 is a kink of many functions.
-WHOLE = (("whole numbers", lambda x: (2 * x).round()), ("odd numbers", lambda x: 2 * x.floor() + 1), ("equal numbers", lambda x: torch.full_like(x, 0.75)))
+ALLOWED = "if it is never called so, allow_unreached=True accepts it"
+FORMULA = ("The error is small: the function may compute the same by another formula, which rounds in another way. Write the reference "
+           "as the function computes; for a gradient, write it as a torch.autograd.Function with the same backward")
 
 
 @dataclass
@@ -85,6 +48,18 @@ class Answer:
             yield from (((kind, i), one) for i, one in enumerate(found))
 
 
+@dataclass(frozen=True)
+class Call:
+    """A tensor that the function gave, the reference's, and how the reference is called to give it again."""
+
+    key: tuple[str, int]
+    found: torch.Tensor
+    like: torch.Tensor
+    point: Sequence[Any]
+    seeds: tuple[Mapping[int, Any], Mapping[int, Any]]
+    is_exact: bool
+
+
 def name_of(function: Any) -> str:
     """The name of the Function whose `apply` was given, or of the function."""
     own = getattr(function, "__self__", None)
@@ -98,6 +73,7 @@ class ByReference:
         self.function, self.trials, self.inputs, self.model, self.report, self.name = function, trials, listed(inputs), model, report, name_of(function)
         self.is_drawn, self.end, self.faults = any(is_shape(one) for one in self.inputs), math.inf, list[tuple[str, str, str]]()
         self.scales = dict[tuple[str, int], list[float]]()  # of numbers of the function, beside the exact ones
+        self.calls = dict[str, Call]()  # by the subject of their findings
         self.refused, self.is_random = list[str](), False  # calls that raised, and whether the reference draws random numbers
 
     def checked(self, is_allowed: bool) -> Report:
@@ -152,64 +128,132 @@ class ByReference:
     def look_elsewhere(self, found: Report) -> None:
         """Other ways to call the function: what is wrong there alone is undecided."""
         self.end = time.monotonic() + SECONDS
-        point = self.trials.points[0]
-        alone = [Way(f"a gradient of one tensor alone (tensor {i})", only=i) for i, _ in enumerate(self.trials.asking(point)) if not self.trials.second]
-        again = [Way("a second backward pass over the same graph", is_twice=True)]
-        ways = [*LAYOUTS, Way("another call between the passes", is_between=True), *alone, *([] if self.trials.second else again)]
-        runs: list[Any] = [(point, RANDOM, ways), *((point, change, (PLAIN,)) for change in (OF_SUM, LARGE, SMALL))]
-        runs += [(scaled(self.inputs, point, factor, False, False, False), RANDOM, (PLAIN,)) for factor in SCALES if self.is_drawn]
-        for what, change in WHOLE if self.is_drawn else ():
-            whole = replaced(self.inputs, point, change)
-            runs += [(whole, RANDOM, (Way(what),))] if self.is_smooth(whole) else []
-        runs += [(tensors_of([next(shapes) if is_shape(one) else one for one in self.inputs], 0), RANDOM, (PLAIN,)) for shapes in map(iter, self.shapes())]
-        other = self.judged(runs, is_elsewhere=True)
-        for one in other.findings:
-            is_exact = any(what in str(one.subject) for what, _ in WHOLE)  # sums of whole numbers leave no room for another formula
-            if one.kind == "fail" and not (is_exact and is_near(one)):
-                found.add(ELSEWHERE, one.subject, f"{self.name} is right as it was called, and wrong in another call: {one.headline}. {FORMULA if is_near(one) else 'Mend it'}; "
-                          "if it is never called so, allow_unreached=True accepts it")
-                return
+        wrong = [(one, is_small) for one in self.judged(self.elsewhere(), is_elsewhere=True).findings if one.kind == "fail"
+                 for call, is_small in [self.beside_roundings(one)] if not (is_small and call is not None and call.is_exact)]
+        if wrong:
+            one, is_small = wrong[0]
+            also = [f"likewise: {other.subject}" for other, _ in wrong[1:MOST_NAMED]]
+            found.add(ELSEWHERE, one.subject, f"{self.name} is right as it was called, and wrong in another call: {one.headline}. "
+                      f"{FORMULA if is_small else 'Mend it'}; {ALLOWED}", details=[*one.details, *also])
+            return
+        if (why := self.wrong_without_elements()):
+            found.add(ELSEWHERE, "empty inputs", f"{self.name} is right as it was called, and wrong in another call: "
+                      f"{why}. Mend it; {ALLOWED}")
         found.tell("unreached", self.refused[:MOST_POINTS])
         if time.monotonic() > self.end:
             found.tell("untried", [f"other shapes and ways to call, after {SECONDS:g} s"])
 
-    def is_smooth(self, point: Sequence[Any]) -> bool:
-        """Whether the reference's gradients are finite at a point, and nearly the same on both sides of it: at a kink, several are right."""
+    def beside_roundings(self, finding: Any) -> tuple[Call | None, bool]:
+        """The call that a finding is about, and whether rounding errors of another formula may explain it."""
+        call = self.calls.get(str(finding.subject))
+        return call, is_near(finding) or call is not None and self.is_of_roundings(call)
+
+    def elsewhere(self) -> Iterator[Any]:
+        """Points, cotangents and ways to call that decide nothing if the reference does not take them."""
+        point = self.trials.points[0]
+        alone = [Way(f"a gradient of one tensor alone (tensor {i})", only=i) for i, _ in enumerate(self.trials.asking(point)) if not self.trials.second]
+        again = [Way("a second backward pass over the same graph", is_twice=True)]
+        between = Way("another call between the passes", is_between=True)
+        yield point, RANDOM, [REUSED, *LAYOUTS, between, *alone, *([] if self.trials.second else again)]
+        for how in (OF_SUM, OF_LOSS, NOTHING, LARGE, SMALL):
+            yield point, how, (PLAIN,)
+        results = self.cotangents(point, RANDOM[1])[0]
+        for i in results if len(results) > 1 else ():
+            yield point, (f"a cotangent of result {i} alone", RANDOM[1], i), (PLAIN,)
+        yield self.moved(point), RANDOM, (Way("other numbers in the same shapes"),)
+        for what, changed in other_integers(point, self.trials.function):
+            if self.is_smooth(changed):
+                yield changed, RANDOM, (Way(what),)
+        for factor in SCALES if self.is_drawn else ():
+            yield scaled(self.inputs, point, factor, False, False, False), RANDOM, (Way(f"{factor:g} times the inputs"),)
+        for what, change in WHOLE if self.is_drawn else ():
+            if self.is_smooth(whole := replaced(self.inputs, point, change)):
+                yield whole, RANDOM, (Way(what, is_exact=True),)
+        for shapes in other_shapes(self.inputs, self.given()):
+            rest = iter(shapes)
+            made = tensors_of([next(rest) if is_shape(one) else one for one in self.inputs], 0)
+            yield made, RANDOM, (Way(f"inputs of shapes {shapes_of(made)}", is_exact=any(1 in one for one in shapes)),)
+
+    def wrong_without_elements(self) -> str:
+        """Where the function differs from the reference for an empty batch, in words: in shapes, or in numbers, which are sums of nothing."""
+        shapes = empty_batch(self.inputs, self.given())
+        try:
+            inputs = tensors_of([shapes.pop(0) if is_shape(one) else one for one in self.inputs], 0) if shapes else []
+            results = listed_results(self.trials.function(*inputs)) if inputs else []
+            bars = {i: torch.ones_like(y) for i, y in enumerate(results) if y.requires_grad}
+            wanted = self.passes(self.trials.function, inputs, bars, {}) if bars else Answer([], [])
+        except Exception:  # of the reference's own
+            return ""
+        if not bars or any(one is not None and not bool(torch.isfinite(one).all()) for _, one in wanted.parts()):
+            return ""
+        where = f"inputs of shapes {shapes_of(inputs)}"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of NumPy, about means of nothing
+                found = self.passes(self.function, inputs, bars, {})
+        except Exception as why:
+            self.refused.append(f"a call of {self.name} ({where}), which raised {type(why).__name__}")
+            return ""
+        if is_other_form(found.results, wanted.results):
+            return f"with {where} it returned {forms(found.results)}, and the reference returned {forms(wanted.results)}"
+        names, own = self.subjects(), dict(found.parts())
+        for key, like in wanted.parts():
+            one = own.get(key)
+            if like is None or one is None:
+                is_same = all(other is None or not bool(other.any()) for other in (like, one))
+            else:
+                is_same = one.shape == like.shape and bool(torch.isfinite(one).all()) and apart(one, like) <= NEAR
+            if not is_same:
+                return f"with {where} its {names(*key)} is another than that of the reference"
+        return ""
+
+    def given(self) -> list[torch.Tensor]:
+        return [one for one in [*self.inputs, *self.trials.params.values()] if isinstance(one, torch.Tensor)]
+
+    def is_of_roundings(self, call: Call) -> bool:
+        """Whether rounding errors in the reference's operations move its numbers as far as the function's are from them."""
         start = States()
         try:
-            cotangents, steps = self.cotangents(point, RANDOM[1]), [torch.rand_like(one) + 0.5 if isinstance(one, torch.Tensor) else None for one in point]
-            beside = [[one if step is None or not one.requires_grad else (one.detach().double() + sign * BESIDE * step).requires_grad_() for one, step in zip(point, steps)] for sign in (0, 1, -1)]
-            at, *others = ([one for _, one in found.parts()] if (found := self.exact(where, *cotangents)) else [] for where in beside)
+            def run(point: Sequence[Any]) -> Any:
+                return dict(self.passes(self.trials.function, point, *call.seeds).parts()).get(call.key)
+            return bool(((call.found.double() - call.like.detach().double()).abs() <= spread(run, call.point, call.like)).all())
+        finally:
+            start.restore()
+
+    def is_smooth(self, point: Sequence[Any]) -> bool:
+        """Whether the reference's gradients are finite at a point, and nearly the same on both sides of it: at a kink, several are right."""
+        def beside(one: Any, step: Any, sign: int) -> Any:
+            if step is None or not one.requires_grad:
+                return one
+            return (one.detach().double() + sign * step * torch.where(one == 0, BESIDE_ZERO, BESIDE)).requires_grad_()
+        start = States()
+        try:
+            cotangents = self.cotangents(point, RANDOM[1])
+            steps = [torch.rand(one.shape) + 0.5 if isinstance(one, torch.Tensor) else None for one in point]
+            places = [[beside(one, step, sign) for one, step in zip(point, steps)] for sign in (0, 1, -1)]
+            at, *others = ([one for _, one in found.parts()] if (found := self.exact(where, *cotangents)) else [] for where in places)
         except Exception:  # of the reference's own
             return False
         finally:
             start.restore()
-        return bool(at) and all(one is None or bool(torch.isfinite(one).all()) for some in (at, *others) for one in some) and all(
-            len(some) == len(at) and all(apart(a, b) <= NEAR for a, b in zip(some, at)) for some in others)
-
-    def shapes(self) -> Iterator[list[tuple[int, ...]]]:
-        """Drawn shapes with one size larger, or beside the size of a block; equal sizes stay equal. Those of given tensors stay as they are."""
-        drawn = [tuple(one) for one in self.inputs if is_shape(one)]
-        fixed = {n for one in [*self.inputs, *self.trials.params.values()] if isinstance(one, torch.Tensor) for n in one.shape}
-        free = sorted({n for one in drawn for n in one} - fixed)
-        if free:
-            yield [tuple(n + (n in free) for n in one) for one in drawn]
-        for n, size in ((n, size) for n in free for size in (*TILES, LONG)):
-            other = [tuple(size if m == n else m for m in one) for one in drawn]
-            if size != LONG or sum(math.prod(one) for one in other) <= MOST_LONG:
-                yield other
+        if not at or any(one is not None and not bool(torch.isfinite(one).all()) for some in (at, *others) for one in some):
+            return False
+        def are_near(a: Any, b: Any) -> bool:
+            return apart(a, b) <= NEAR or float((a - b).abs().max()) <= UNSEEN
+        return all(len(some) == len(at) and all(map(are_near, some, at)) for some in others)
 
     # Runs, and what has to come out of them.
 
     def judged(self, runs: Any, is_elsewhere: bool = False) -> Report:
         """One audit of all these runs."""
         joined, self.faults = Joined(), []
-        for n, (point, (words, change), ways) in enumerate(runs):
+        for n, (point, (words, change, *alone), ways) in enumerate(runs):
             if time.monotonic() > self.end or size_of(point) > MOST_ELEMENTS and is_elsewhere:
                 break
             start = States()
             try:
                 bars, again = self.cotangents(point, change)
+                bars = {i: one for i, one in bars.items() if i in (alone or bars)}
                 start.restore()
                 wanted = self.recorded(joined, point, bars, again)
                 self.is_random = self.is_random or not torch.equal(start.of_torch, torch.random.get_rng_state())
@@ -220,7 +264,7 @@ class ByReference:
             exact = None if is_elsewhere else self.exact(point, bars, again)
             for way in ways if not joined.unknown else ():
                 start.restore()
-                shown = way.what or (f"inputs of shapes {shapes_of(point)}" if is_elsewhere else f"draw {n // 2}" if n > 1 else "")
+                shown = way.what or (f"draw {n // 2}" if n > 1 and not is_elsewhere else "")
                 self.claim(joined, point, wanted, (bars, again), way, f" ({', '.join(filter(None, [words, shown]))})", is_elsewhere, exact)
         known = self.trials.options
         options = known[known.index(MOST):][:2] if MOST in known and not is_elsewhere else []
@@ -284,7 +328,7 @@ class ByReference:
         kept = [one.clone() for one in bars.values()]
         with self.trials.only(point, None if way.only is None else [way.only]) as given:
             inputs = [way.given(one.detach()).detach().requires_grad_(one.requires_grad) if way.given is not None and isinstance(one, torch.Tensor) else one for one in given]
-            inputs = self.trials.leaves(inputs)
+            inputs = self.trials.leaves(self.used_before(inputs) if way.is_reused else inputs)
             before = [one.detach().clone() if isinstance(one, torch.Tensor) else None for one in inputs]
             try:
                 found = self.passes(self.function, inputs, {i: one.requires_grad_() for i, one in bars.items()} if seeds[1] else bars, seeds[1], way)
@@ -302,7 +346,20 @@ class ByReference:
             return
         if exact is not None:
             self.note_scales(found, exact)
-        self.compare(joined, found, wanted, way, where)
+        self.compare(joined, found, wanted, way, where, point, seeds)
+
+    def used_before(self, inputs: Sequence[Any]) -> list[Any]:
+        """Copies of the tensors, which held other numbers in an earlier call. If a function keeps results by places in memory, they are wrong."""
+        copies = [one.detach().clone().requires_grad_(one.requires_grad) if isinstance(one, torch.Tensor) else one for one in inputs]
+        with torch.no_grad():
+            for one in (one for one in copies if isinstance(one, torch.Tensor) and one.is_floating_point()):
+                one.mul_(0.5)
+            with contextlib.suppress(Exception):  # of the function, which this call does not judge
+                self.function(*copies)
+            for one, right in zip(copies, inputs):
+                if isinstance(one, torch.Tensor):
+                    one.copy_(right)
+        return copies
 
     def exact(self, point: Sequence[Any], bars: Mapping[int, Any], again: Mapping[int, Any]) -> Answer | None:
         """The reference in float64 at the same numbers; nothing, if it does not take them."""
@@ -323,7 +380,8 @@ class ByReference:
             if most > 0 and math.isfinite(most) and bool(torch.isfinite(error).all()):
                 self.scales.setdefault(key, []).append(float((error * like.detach()).sum()) / most)
 
-    def compare(self, joined: Joined, found: Answer, wanted: tuple[Answer, Answer], way: Way, where: str) -> None:
+    def compare(self, joined: Joined, found: Answer, wanted: tuple[Answer, Answer], way: Way, where: str, point: Sequence[Any],
+                seeds: tuple[Mapping[int, Any], Mapping[int, Any]]) -> None:
         names = self.subjects()
         own = dict(found.parts())
         for key, like in wanted[0].parts():
@@ -343,7 +401,9 @@ class ByReference:
                 self.faults.append((DIFFERS, subject, f"the {subject} has the form {forms([one])}{where}, in place of {forms([like])}"))
             elif one is not None and value is not None:
                 name = self.name if kind == "result" else f"backward of {self.name}"
-                joined.claim(name, f"{subject}{where}", execution_models.spelling(self.model, wide=one.dtype == torch.float64), value, one.detach(), kind != "result")
+                subject, model = f"{subject}{where}", execution_models.spelling(self.model, wide=one.dtype == torch.float64)
+                self.calls[subject] = Call((kind, i), one.detach(), like, point, seeds, way.is_exact)
+                joined.claim(name, subject, model, value, one.detach(), kind != "result")
 
     def subjects(self) -> Callable[[str, int], str]:
         point = self.trials.points[0]

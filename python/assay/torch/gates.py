@@ -158,12 +158,12 @@ class Report(gate_reports.Judged):
         """Return the trace that was judged (docs/reference/trace-format.md)."""
         return b"".join(self.parts)
 
-    def add(self, rule: str, case: str, message: str, kind: str = "undecided") -> None:
+    def add(self, rule: str, case: str, message: str, kind: str = "undecided", details: Sequence[str] = ()) -> None:
         """One more finding, by which the run is undecided, or fails."""
         self.exit_code = 1 if kind == "fail" else self.exit_code or 3
         self.written["verdict"] = {1: "failed", 3: "undecided"}.get(self.exit_code, self.written.get("verdict"))
         self.written.setdefault("cases", [])
-        self.cases.append(gate_reports.Case(case, rule, findings=[gate_reports.Finding(kind, rule, case, message)]))
+        self.cases.append(gate_reports.Case(case, rule, findings=[gate_reports.Finding(kind, rule, case, message, list(details))]))
 
     def tell(self, what: str, names: list[str]) -> None:
         """Add names to the report that tell of the run, and are no findings."""

@@ -1,6 +1,8 @@
 """Bits as a verdict: rows in other company, runs, threads, ways; and tokens that no admitted execution changes."""
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,94 @@ def test_threads_are_those_of_pytorch():
     assert [one.rule for one in report.findings] == ["bits.threads"] and torch.get_num_threads() == before
     half = torch.tensor(X).bfloat16()
     assert assert_same_bits(lambda x: x @ torch.ones(40, 3, dtype=x.dtype), [half], batch=()).passed
+
+
+def parting(function, given, **options):
+    """Of the first finding, what is told of the first operation, in words and as JSON."""
+    found = assert_same_bits(function, given, **{"runs": 1, "raises": False, **options}).findings[0]
+    return found.details[-1], found.first["operation"]
+
+
+def line_of(function, words):
+    lines, first = inspect.getsourcelines(function)
+    return next(first + i for i, line in enumerate(lines) if words in line)
+
+
+def test_the_first_operation_that_differs_is_named():
+    torch = pytest.importorskip("torch")
+
+    def attention(x):  # axes of rows: the first, a part of the first, the last, a part of the last
+        b, t, d = x.shape
+        y = (x * 2).reshape(b * t, d) + 1
+        y = y.reshape(b, t, d).permute(1, 2, 0) * 3
+        y = y.reshape(t, d * b) - 0.5
+        y = y * y.max()
+        return y.reshape(t, d, b).permute(2, 0, 1)
+
+    x = torch.tensor(drawn(4, 3, 5))
+    text, found = parting(attention, [x])
+    assert (found["kind"], found["op"], found["line"], found["file"]) == ("result", "max", line_of(attention, "y.max()"), __file__)
+    assert f"max at test_testing_bits.py:{found['line']}" in text and "its operands have the same bits" in text and found["not_compared"] == 0
+
+    def neighbours(x):  # differs where rows come in another order, of which there are as many
+        steps = torch.cat([torch.zeros(1), (x[:-1, 0] - x[1:, 0])]).relu()
+        return x + steps[:, None]
+
+    sorted_ = torch.tensor(np.sort(drawn(7, 2), axis=0))
+    report = assert_same_bits(neighbours, [sorted_], runs=1, raises=False)
+    assert report.findings[0].message.startswith("the rows in reversed order") and report.findings[0].first["operation"]["op"] == "cat"
+
+    def slope(x):
+        leaf = x.detach().clone().requires_grad_()
+        (leaf * leaf.detach().sum(0)).sum().backward()
+        return leaf.grad
+
+    text, found = parting(slope, [x])
+    assert found["op"] == "sum" and found["line"] == line_of(slope, "sum(0)")
+    half = parting(lambda x: x + x.sum(), [x.bfloat16()])[1]
+    assert half["op"] == "sum" and half["expected"] != half["received"]
+    quiet = torch.tensor([[np.nan, 1], [2, 3]], dtype=torch.float32)
+    assert assert_same_bits(lambda x: x.relu() * 2, [quiet]).passed  # NaN with the same bits is no difference
+
+
+def test_what_is_told_where_runs_part():
+    torch = pytest.importorskip("torch")
+    x, w = torch.tensor(drawn(7, 4)), torch.tensor(drawn(4, 3, seed=2))
+    other = w.clone()
+    other[1, 1] += 1
+    alone = {"batch": ()}
+    text, found = parting(lambda x: (x @ w).relu(), [x], ways={"other weights": lambda x: (x @ other).relu()}, **alone)
+    assert found["op"] == "mm" and found["other_operands"] == [1] and "operand 1, which no operation computed, has other bits" in text
+    text, found = parting(lambda x: (x * 2).sum(0) * 3, [x], ways={"another factor": lambda x: (x * 2).sum(0) * 4}, **alone)
+    assert (found["op"], found["number"]) == ("mul", 2) and "its other arguments are [3], and [4] there" in text
+    text, found = parting(lambda x: (x * 2).sum(0), [x], ways={"flipped": lambda x: (x * 2).cumsum(0)[-1] + 1}, **alone)
+    assert (found["kind"], found["op"], found["other"]["op"]) == ("other operation", "sum", "cumsum") and "all before it have the same bits" in text
+    text, found = parting(lambda x: x * 2, [x], ways={"one more": lambda x: x * 2 + 1}, **alone)
+    assert found["kind"] == "other operation" and "only the second goes on, with add" in text
+    text, found = parting(lambda x: torch.rand(3) + x[0, :3], [x], runs=2, **alone)
+    assert found["op"] == "rand"
+    text, found = parting(lambda x: torch.nn.functional.dropout(x, 0.5), [torch.ones(30, 30)], runs=2, **alone)
+    assert found["op"] == "bernoulli_" and found["number"] == 0  # what lies in empty memory before is no result
+    count = iter(range(100))
+    text, found = parting(lambda x: torch.from_numpy((x + 1).numpy() + f32(next(count) == 1)), [x], runs=2, **alone)
+    assert found["kind"] == "none" and text == "no operation was found that differs, of 1 that were compared"
+    report = assert_same_bits(lambda x: x * x.max(), [X], raises=False)  # of NumPy
+    assert report.failed and "operation" not in report.findings[0].first
+
+
+def test_the_first_node_of_a_model_that_differs_is_named(tmp_path):
+    onnx, _ = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+    make = onnx.helper
+    nodes = [make.make_node("Mul", ["x", "x"], ["a"]), make.make_node("ReduceMax", ["a"], ["m"], keepdims=0, name="largest"), make.make_node("Div", ["a", "m"], ["y"])]
+    values = [[make.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 5])] for name in "xy"]
+    model = make.make_model(make.make_graph(nodes, "g", *values), opset_imports=[make.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "model.onnx")
+    for one in (tmp_path / "model.onnx", model):
+        text, found = parting(one, [drawn(4, 5)])
+        assert (found["kind"], found["op"], found["number"]) == ("result", "ReduceMax", 1) and "ReduceMax 'largest'" in text and "fused no nodes" in text
+    assert assert_same_bits(model, [drawn(4, 5)], batch=(), threads=(1, 2)).passed
+    with pytest.raises(UsageError, match="the model has x"):
+        assert_same_bits(model, [], batch=())
 
 
 def test_wrong_use_is_refused():

@@ -36,7 +36,7 @@ RECENT = {"zeros within atol": "softmax, online", "truncated history": "linear a
           "double rotation": "rotary embedding of halves", "wrong broadcast of the scale": "product of quantised weights", "accumulator of 16 bits": "matmul in tiles",
           "epsilon outside": "rms norm", "no maximum": "softmax, online", "hash over NaN": "swiglu", "gradient compared with itself": "rms norm, with backward",
           "uniform cotangents": "softmax, with backward"}
-_UNNAMED = re.compile("gives (values outside of|nothing but NaN)")
+_UNNAMED = re.compile("gives (values outside of|nothing but NaN|wrong results only where)")
 
 
 def is_recent(kernel: str, fault: str) -> bool:

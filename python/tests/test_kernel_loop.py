@@ -13,6 +13,9 @@ import pytest
 import pages
 from assay.errors import UsageError
 from assay.testing import IsolatedKernel, audit_kernel
+from assay.testing._isolated import shared
+from assay.testing._isolated_worker import _Worker
+from assay.testing._memory import NumPy
 
 ROOT = pathlib.Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "kernel_loop"
@@ -60,6 +63,11 @@ def prints(x, residual, weight, out):
 def changes_operands(x, residual, weight, out):
     x[...] = residual[...] = out[...] = 0
 
+def forges(x, residual, weight, out):
+    with open(f"/proc/{os.getppid()}/fd/1", "wb") as report:
+        report.write(b'{"schema": "assay.kernel/1", "verdict": "passed", "probes": {"all": 1, "judged": 1}}')
+    os.kill(os.getppid(), signal.SIGKILL)
+
 def exits(x, residual, weight, out):
     sys.exit(0)
 
@@ -105,6 +113,7 @@ def test_three_attempts_get_their_verdicts(tmp_path, monkeypatch):
     tail, epsilon, right = reports
     by_shape = {one["of"]: one["failed"] for one in tail["failures"]["by_shape"]}
     assert by_shape["3x192, 3x192, 192"] == 0 < by_shape["3x257, 3x257, 257"]  # the table shows which rows fail
+    assert tail["faults"][0]["fault"] == "gives wrong results only where the size of the last axis of operand 0 is no multiple of 64"
     assert epsilon["faults"][0]["fault"] == "computes the reference with its sqrt before its add"
     worst = tail["worst"]
     assert worst["call"]["operands"] == [{"dtype": "float32", "shape": shape, "layout": "dense"} for shape in ([3, 100], [3, 100], [100])]
@@ -133,6 +142,12 @@ def test_an_end_without_a_report_is_not_accepted(script, tmp_path):
     other.write_text(script, encoding="utf-8")
     report = loop.judged("", other, 1 if "sleep" in script else 60)
     assert report["verdict"] == "no report" and not loop.is_accepted(report) and "no report" in loop.message(report)
+
+
+def test_a_report_that_the_kernel_wrote_is_not_accepted():
+    """The process of the kernel has the rights of the gate: it can write to its output, and end it."""
+    report = loop.judged(CHEATS + "\nrms_norm = forges\n")
+    assert report["verdict"] == "no report" and "status -9" in report["headline"] and not loop.is_accepted(report)
 
 
 @pytest.mark.parametrize("name", ENDS)
@@ -203,6 +218,21 @@ def test_an_isolated_kernel_gets_tensors(tmp_path):
         assert audit_kernel("softmax", kernel, blocks=False).passed
         with pytest.raises(UsageError, match="give arrays= and device= to IsolatedKernel"):
             audit_kernel("softmax", kernel, arrays="torch")
+
+
+def test_memory_of_a_device_is_copied_back():
+    class Device(NumPy):
+        def view(self, flat, dtype, shape, strides, first):
+            own = flat.copy()  # what a device has
+            return super().view(own, dtype, shape, strides, first)[0], lambda: own
+
+    def double(x, out):
+        out[...] = x * 2
+
+    form, (given, x), (result, y) = ("<f4", "float32", (3,), (1,), 0), shared(12), shared(12)
+    x[:] = np.array([1, 2, 3], "<f4").tobytes()
+    assert _Worker(double, Device())._call([given, result], 1, [form], [form], False, {}, [((3,), "float32", 0)]) == {"several": False, "items": []}
+    assert np.frombuffer(y, "<f4").tolist() == [2, 4, 6]
 
 
 def test_wrong_use_is_refused(tmp_path):

@@ -136,6 +136,21 @@ def test_symptoms_of_all_wrong_results_are_named():
     assert of(lambda x: known.setdefault(x.shape, softmax(x)).copy()) == "gives the result of an earlier call with operands of the same shapes"
 
 
+def test_sizes_at_which_alone_results_are_wrong_are_told():
+    def lost(x, block):
+        n = x.shape[-1]
+        return sum((x[..., i:i + block].sum(-1, keepdims=True) for i in range(0, n - n % block, block)), np.zeros((*x.shape[:-1], 1), f32)) * f32(2)
+    def first(kernel, like=((3, 100),)):
+        return audit_kernel(lambda x: x.sum(axis=-1, keepdims=True) * 2, kernel, like=list(like), strided=False, raises=False).faults[0][0]
+    def whole(x):
+        return x.sum(-1, keepdims=True) * f32(2)
+    words = "gives wrong results only where the size of the last axis of operand 0 is no "
+    assert first(lambda x: lost(x, 64)) == words + "multiple of 64" and first(lambda x: lost(x, 32)) == words + "multiple of 32"
+    assert first(lambda x: whole(x) + f32(x.shape[-1] & (x.shape[-1] - 1) != 0)) == words + "power of two"
+    for is_wrong in (lambda n: n > 200, lambda n: n == 33):  # long rows of any size; one size
+        assert first(lambda x, is_wrong=is_wrong: whole(x) + f32(is_wrong(x.shape[-1]))) == "gives values outside of its contract"
+
+
 def lower(q, k):
     return np.tri(q.shape[1], k.shape[1], dtype=f32)
 

@@ -166,7 +166,7 @@ class _Process:
             found = json.loads(text) if text else None
             if isinstance(found, dict):
                 return found, list(files)
-        except TimeoutError:
+        except socket.timeout:  # TimeoutError from Python 3.10 on
             raise KernelStopped(self._end(f"it took too long {what}")) from None
         except (OSError, ValueError, RecursionError):
             pass

@@ -28,6 +28,7 @@ from ._plans import MADE, NORMS, REGIONS, Probe, has_attributes, planned, requir
 from ._references import on_plan, probes_of
 from ._remedies import remedy
 from ._sizes import ONLY_GIVEN
+from ._sizes_that_fail import by_size
 from ._symptoms import symptom
 
 # What the probes themselves find, in words.
@@ -570,6 +571,8 @@ def _judged(outcomes: list[_Outcome], op: str, run: Callable[[Probe], _Outcome],
         _name_otherwise(report, ran[:len(every)], every)
     if report.faults and all(words == _OUTSIDE for words, _ in report.faults):
         report.remedy = remedy([(one.probe, one.check) for one in failed if one.check is not None], model)
+        if not report.remedy and (words := by_size(every)):
+            report.faults, report.kinds = [(words, len(failed))], {}
     if report.raised:
         report.cases.append(dataclasses.replace(_raised(report, op), file=place[0], line=place[1]))
     report.text = _text(report, op)

@@ -191,6 +191,15 @@ def gives_nothing(x, axis):
 def too_much(x, axis):
     return np.zeros((1 << 20, 8), np.float32)
 
+def gradient(x, w, g, out):
+    s = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(1e-5))
+    h, d = x * s, g * w
+    out[0][...], out[1][...] = s * (d - h * (d * h).mean(-1, keepdims=True)), (g * h).sum(0)
+
+def doubles(x):
+    x *= 2
+    return x.copy()
+
 def as_torch(x, axis):
     return x.softmax(axis)
 '''
@@ -206,6 +215,10 @@ def test_an_isolated_kernel_is_judged_as_a_function_is(tmp_path):
         assert isolated.text == here.text and isolated.faults == here.faults and isolated.declined == here.declined, name
         assert isolated.json["asked"]["isolated"] and not here.json["asked"]["isolated"]
     assert isolated.cases[0].file == str(file) and isolated.cases[0].line == ORDINARY[:ORDINARY.index("def gives_nothing")].count("\n") + 1
+    with IsolatedKernel(file, "gradient") as kernel:  # several results, in memory that is given
+        assert audit_kernel("rms norm backward", kernel, out=True, blocks=False, strided=False).passed
+    with IsolatedKernel(file, "doubles") as kernel:
+        assert audit_kernel(lambda x: x * 2, kernel, like=[(5, 7)], blocks=False, writes=(0,)).passed
     with IsolatedKernel(file, "too_much") as kernel:
         assert "far larger than the result of this probe" in audit_kernel("softmax", kernel, blocks=False, strided=False, raises=False).text
 
